@@ -19,11 +19,11 @@ import (
 // A query that is nothing but the name or the path of a file asks for the file, and not for the texts that mention it.
 
 // fileName is what such a query looks like: a name with an extension, or a path; and perhaps a line, as compilers write it.
-var fileName = regexp.MustCompile(`^(.*(?:\.[\pL][\pL\pN_+-]{0,9}|/[^/]+))(?::(\d{1,7})(?::\d+)?)?$`)
+var fileName = regexp.MustCompile(`^(.*\.[\pL][\pL\pN_+-]{0,9}|\S*/[^/\s]+)(?::(\d{1,7})(?::\d+)?)?$`)
 
 const (
-	mostFiles   = 3      // of one name that become the first hits
-	mostHolding = 20_000 // documents with the words of the name whose paths are compared
+	mostFiles   = 3    // of one name that become the first hits
+	mostHolding = 5000 // documents with the words of the name whose paths are compared
 )
 
 // askedFiles are the chunks of the files for which a query asks, the one with the shortest path first: those with the line of
