@@ -69,7 +69,7 @@ func (r *Run) rank(ctx context.Context) ([]Found, error) {
 			depth = r.Plan.Depth / 4
 			continue
 		}
-		enough := len(hits) == r.Plan.K || len(good) < len(cs) || r.each(hits)
+		enough := len(hits) == r.Plan.K || len(good) < len(cs) || r.complete(hits)
 		if all = all || depth >= r.chunks; page && !all && (!enough || r.Plan.K > PageEnd) {
 			return nil, BeyondPages(r.Q.Offset, r.Plan.K-r.Q.Offset, min(len(hits), PageEnd))
 		}
@@ -79,8 +79,8 @@ func (r *Run) rank(ctx context.Context) ([]Found, error) {
 	}
 }
 
-// each says that hits are all documents that there are: deeper there are only more chunks of them.
-func (r *Run) each(hits []Found) bool {
+// complete says that hits are all documents that there are: deeper there are only more chunks of them.
+func (r *Run) complete(hits []Found) bool {
 	return !r.Q.PerChunk && r.S != nil && len(hits) > 0 && len(hits) == r.Facts.Filtered
 }
 
