@@ -60,13 +60,14 @@ func (r *Run) askedFiles(ctx context.Context) ([]uint64, error) {
 		path string
 		ord  uint64
 	}
+	holding = slices.DeleteFunc(holding, func(id uint64) bool { return chunk.Number(id) > 0 })
 	var files []file
 	for i, id := range holding[:min(len(holding), mostHolding)] {
 		if i%scored == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		ord := chunk.Ord(id)
-		if chunk.Number(id) > 0 || !r.S.Live.Has(ord) || !r.Allows(id) {
+		if !r.S.Live.Has(ord) || !r.Allows(id) {
 			continue
 		}
 		p, err := pathOf(ord)
