@@ -4,6 +4,7 @@
 package answer
 
 import (
+	"slices"
 	"time"
 
 	"github.com/lexsem/lexsem/engine"
@@ -99,6 +100,12 @@ func Unlikely(hits []engine.Hit) bool {
 		}
 	}
 	return len(hits) > 0 && hits[0].Rank == 1
+}
+
+// MorePassages reports whether there are fewer hits than were asked for, since each document is one hit, and some have more
+// passages.
+func MorePassages(q engine.Query, hits []engine.Hit) bool {
+	return !q.PerChunk && !q.Places && q.GroupBy == "" && len(hits) < q.K && slices.ContainsFunc(hits, func(h engine.Hit) bool { return h.Chunks > 1 })
 }
 
 // NewHit returns the JSON form of a hit.

@@ -28,3 +28,24 @@ func TestUnlikely(t *testing.T) {
 		}
 	}
 }
+
+func TestMorePassages(t *testing.T) {
+	long, short := engine.Hit{Chunks: 9}, engine.Hit{Chunks: 1}
+	for name, c := range map[string]struct {
+		q    engine.Query
+		hits []engine.Hit
+		want bool
+	}{
+		"a book":         {engine.Query{K: 10}, []engine.Hit{short, long}, true},
+		"as many":        {engine.Query{K: 2}, []engine.Hit{short, long}, false},
+		"short texts":    {engine.Query{K: 10}, []engine.Hit{short, short}, false},
+		"its passages":   {engine.Query{K: 10, PerChunk: true}, []engine.Hit{short, long}, false},
+		"its places":     {engine.Query{K: 10, Places: true}, []engine.Hit{short, long}, false},
+		"hits of groups": {engine.Query{K: 10, GroupBy: "x"}, []engine.Hit{short, long}, false},
+		"none":           {engine.Query{K: 10}, nil, false},
+	} {
+		if got := MorePassages(c.q, c.hits); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

@@ -290,6 +290,15 @@ func TestSearch(t *testing.T) {
 	if len(a.Hits) != 3 || a.Hits[1].ID != "long.txt" || a.Hits[1].Chunks < 3 || a.Mode != "lexical" {
 		t.Fatalf("passages: %+v", a)
 	}
+	if strings.Contains(text, "more passages") {
+		t.Errorf("passages are asked for already:\n%s", text)
+	}
+	var more struct {
+		MorePassages bool `json:"more_passages"`
+	}
+	if whole, _ := call(t, c, "search", object{"query": "lanterns", "mode": "lexical"}, &more); !more.MorePassages || !strings.Contains(whole, "; per_chunk=true shows more passages of them") {
+		t.Errorf("more passages of a long text: %+v\n%s", more, whole)
+	}
 	h := a.Hits[0]
 	if len(h.Text) > 30 || h.LeftOut != h.End-h.Start-len(h.Text) || h.LeftOut == 0 {
 		t.Errorf("text %q, %d left out of %d", h.Text, h.LeftOut, h.End-h.Start)

@@ -100,6 +100,8 @@ type searchResult struct {
 	NextOffset int         `json:"next_offset,omitempty" jsonschema:"offset of the next hits; absent if there are no more"`
 	Unlikely   bool        `json:"unlikely,omitempty" jsonschema:"true: what was asked is probably not here, as no hit is likely to be relevant"`
 	Meaning    string      `json:"meaning" jsonschema:"what the scores of this answer mean"`
+
+	MorePassages bool `json:"more_passages,omitempty" jsonschema:"true: there are no more documents, and per_chunk shows more passages of these"`
 }
 
 var modes = []string{engine.ModeAuto, engine.ModeHybrid, engine.ModeDense, engine.ModeLexical}
@@ -158,7 +160,7 @@ func (s *Server) search(ctx context.Context, in searchArgs) (string, searchResul
 	}
 	out := searchResult{Mode: res.Trace.Mode, Variant: res.Trace.Variant, For: res.For, Documents: res.Trace.Documents, Matching: res.Trace.Filtered,
 		Required: res.Trace.Required, Excluded: res.Trace.Excluded, Unmet: res.Trace.Unmet, Waiting: res.Trace.Waiting, Passages: res.Trace.Passages,
-		Hits: []searchHit{}, Unlikely: answer.Unlikely(res.Hits), Meaning: meaning(res.Trace)}
+		Hits: []searchHit{}, Unlikely: answer.Unlikely(res.Hits), Meaning: meaning(res.Trace), MorePassages: answer.MorePassages(q, res.Hits)}
 	left := answerText
 	shown := res.Hits[:min(k, len(res.Hits))]
 	if len(res.Hits) > k {
@@ -352,6 +354,9 @@ func (s *Server) searchText(r searchResult, in searchArgs) string {
 	}
 	if r.NextOffset > 0 {
 		fmt.Fprintf(&b, "; more with offset=%d", r.NextOffset)
+	}
+	if r.MorePassages {
+		b.WriteString("; per_chunk=true shows more passages of them")
 	}
 	return b.String()
 }

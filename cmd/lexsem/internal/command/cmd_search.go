@@ -365,7 +365,11 @@ func (o searchOptions) one(ctx context.Context, a *app, db engine.Database, q na
 		fmt.Fprintln(out, "probably not here: no hit is likely to be relevant")
 	}
 	writeHits(out, a, cmp.Or(res.For, q.text), res)
-	fmt.Fprintf(out, "%s\n", a.style(faint, fmt.Sprintf("%s · %s · %s", count(len(res.Hits), "hit", "hits"), wayName(res.Trace), millis(took))))
+	hits := count(len(res.Hits), "hit", "hits")
+	if answer.MorePassages(query, res.Hits) {
+		hits += " (--per-chunk shows more passages)"
+	}
+	fmt.Fprintf(out, "%s\n", a.style(faint, fmt.Sprintf("%s · %s · %s", hits, wayName(res.Trace), millis(took))))
 	return nil
 }
 
