@@ -11,6 +11,7 @@ import (
 	"github.com/lexsem/lexsem/engine/filter"
 	"github.com/lexsem/lexsem/engine/internal/search"
 	"github.com/lexsem/lexsem/engine/internal/state"
+	"github.com/lexsem/lexsem/internal/chunk"
 	"github.com/lexsem/lexsem/internal/metadata"
 	"github.com/lexsem/lexsem/internal/text"
 	"github.com/lexsem/lexsem/store"
@@ -133,6 +134,34 @@ func (e *Engine) symbols(ctx context.Context, s *state.State, found []search.Fou
 		h.Symbol = strings.Clone(where(from, to))
 		return nil
 	})
+}
+
+// eachHit calls fn with the document of each hit that is wanted; nil wants all. It reads a document once, and holds one
+// at a time, since they may be large: so the hits come in the order of their documents and places.
+func eachHit(ctx context.Context, s *state.State, found []search.Found, wanted func(i int) bool, fn func(i int, d *store.Document) error) error {
+	order := make([]int, 0, len(found))
+	for i := range found {
+		if wanted == nil || wanted(i) {
+			order = append(order, i)
+		}
+	}
+	slices.SortFunc(order, func(i, j int) int { return chunk.Compare(found[i].Ord, found[j].Ord) })
+	var d *store.Document
+	for n, i := range order {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if ord := chunk.Ord(found[i].Ord); n == 0 || ord != chunk.Ord(found[order[n-1]].Ord) {
+			var err error
+			if d, err = s.View.Text(ctx, ord); err != nil {
+				return fmt.Errorf("reading hit %d: %w", i+1, state.Missing(err))
+			}
+		}
+		if err := fn(i, d); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // readFiles lets a query rank by files if the database holds source code.
