@@ -193,6 +193,10 @@ func TestProbabilityOfANamedFile(t *testing.T) {
 			t.Errorf("%s and a word of another document: %+v", query, half)
 		}
 	}
+	add(t, e, []engine.Document{{ID: "w", Text: "We meet on Fridays.", Metadata: map[string]any{"_file": map[string]any{"path": "notes/win.md", "root": `C:\Ann`, "kind": "markdown", "words": 1}}}})
+	if h := search(t, e, engine.Query{Text: `C:\Ann\notes\win.md:1:2`}).Hits[0]; h.ID != "w" {
+		t.Errorf("a path of Windows finds %+v", h)
+	}
 }
 
 // TestProbability: hits of each mode have the estimate of their own cosine and words, by what the encoder's cosines say,

@@ -32,7 +32,8 @@ func (r *Run) askedFiles(ctx context.Context) ([]uint64, error) {
 	if len(r.typed) > limit.IDBytes {
 		return nil, nil
 	}
-	m := fileName.FindStringSubmatch(strings.ReplaceAll(strings.Trim(r.typed, " \t\n\"“”`'"), `\`, "/"))
+	slashes := func(s string) string { return strings.ReplaceAll(s, `\`, "/") } // of Windows
+	m := fileName.FindStringSubmatch(slashes(strings.Trim(r.typed, " \t\n\"“”`'")))
 	if m == nil {
 		return nil, nil
 	}
@@ -80,7 +81,7 @@ func (r *Run) askedFiles(ctx context.Context) ([]uint64, error) {
 			if err != nil {
 				return nil, err
 			}
-			if at == "" || root == "" || strings.ToLower(path.Join(root, p)) != asked {
+			if at == "" || root == "" || strings.ToLower(path.Join(slashes(root), p)) != asked {
 				continue
 			}
 		}
