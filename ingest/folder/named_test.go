@@ -95,7 +95,7 @@ func TestAskedFiles(t *testing.T) {
 	root := filepath.ToSlash(b.dir)
 	for _, mode := range []string{engine.ModeLexical, engine.ModeHybrid} {
 		for query, want := range map[string]string{
-			"docs/setup.md": "docs/setup.md", "./docs/setup.md": "docs/setup.md", `docs\setup.md`: "docs/setup.md", "DOCS/Setup.MD": "docs/setup.md", `"setup.md"`: "docs/setup.md",
+			"docs/setup.md": "docs/setup.md", "./docs/setup.md": "docs/setup.md", `docs\setup.md`: "docs/setup.md", "DOCS/Setup.MD": "docs/setup.md", `"setup.md"`: "docs/setup.md", `"docs/old/deep/setup.md"`: "docs/old/deep/setup.md",
 			root + "/docs/setup.md": "docs/setup.md", "deep/setup.md": "docs/old/deep/setup.md", "setup.md": "docs/setup.md docs/old/deep/setup.md",
 			"README.md": "README.md docs/README.md", "docs/README.md": "docs/README.md", "Project Phoenix.md": "notes/Project Phoenix.md",
 			"src/parse.go": "src/parse.go", "parse.go:4": "src/parse.go", "long.html:9:3": "long.html",

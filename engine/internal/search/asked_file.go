@@ -27,7 +27,7 @@ const (
 )
 
 // askedFiles are the chunks of the files for which a query asks, the one with the shortest path first: those with the line of
-// the query, else the first ones.
+// the query, else the first ones. They are nil if the query names no file, and not if there is none of the name.
 func (r *Run) askedFiles(ctx context.Context) ([]uint64, error) {
 	if len(r.typed) > limit.IDBytes {
 		return nil, nil
@@ -42,20 +42,17 @@ func (r *Run) askedFiles(ctx context.Context) ([]uint64, error) {
 	if err != nil {
 		return nil, err
 	}
-	read := func(name string) (func(ord uint64) (string, error), error) {
-		f, err := r.S.Columns.Field(ctx, metadata.File+"."+name)
-		return func(ord uint64) (s string, err error) {
-			err = f.Values(ord, func(_ value.Kind, text []byte) { s = string(text) })
-			return s, err
-		}, err
-	}
-	pathOf, err := read("path")
+	paths, err := r.inColumns(ctx, metadata.File+".path", nil)
 	if err != nil {
 		return nil, err
 	}
-	rootOf, err := read("root")
+	roots, err := r.inColumns(ctx, metadata.File+".root", nil)
 	if err != nil {
 		return nil, err
+	}
+	of := func(values valuesOf, ord uint64) (s string, err error) {
+		err = values(ord, func(_ value.Kind, text []byte) { s = string(text) })
+		return s, err
 	}
 	type file struct {
 		path string
@@ -71,13 +68,13 @@ func (r *Run) askedFiles(ctx context.Context) ([]uint64, error) {
 		if !r.S.Live.Has(ord) || !r.Allows(id) {
 			continue
 		}
-		p, err := pathOf(ord)
+		p, err := of(paths, ord)
 		if err != nil {
 			return nil, err
 		}
 		at := strings.ToLower(p)
 		if at != asked && !strings.HasSuffix(at, "/"+asked) {
-			root, err := rootOf(ord)
+			root, err := of(roots, ord)
 			if err != nil {
 				return nil, err
 			}

@@ -103,12 +103,13 @@ func (r *Run) certain(ctx context.Context, cs []fusion.Candidate) ([]fusion.Cand
 	if !r.Plan.Lexical || r.S == nil || r.Q.Image != nil {
 		return cs, nil
 	}
-	files, err := r.askedFiles(ctx)
-	if err != nil {
-		return nil, err
+	if r.asked == nil { // a search that looks deeper has them already
+		var err error
+		if r.asked, err = r.askedFiles(ctx); err != nil {
+			return nil, err
+		}
 	}
-	ids := slices.Clone(files)
-	r.asked = files
+	ids := slices.Clone(r.asked)
 	all := r.exacts()
 	whole := len(all) == 1 && strings.Trim(r.typed, " \t\n+\"“”") == string(all[0]) // it is all of the query
 	for _, x := range all {
@@ -136,10 +137,10 @@ func (r *Run) certain(ctx context.Context, cs []fusion.Candidate) ([]fusion.Cand
 	}
 	for n, id := range ids {
 		hit := firstPage - 1 - n
-		if n < len(files) {
+		if n < len(r.asked) {
 			hit = n
 		} else if whole {
-			hit = len(files)
+			hit = len(r.asked)
 		}
 		cs = r.lift(cs, id, hit)
 	}

@@ -118,7 +118,7 @@ func (f Found) likely(r *Run, p Passage) float64 {
 	}
 	name, more := metadata.WordsOf(p.Metadata)
 	if p.Chunk > 0 {
-		more = name // of a document without a title
+		more = name // of a document without a title, as chunk.WithFileWords has it
 	}
 	if name == "" || p.Chunk > 0 && chunk.TitleEnd(p.Title) > 0 {
 		return f.Probability
