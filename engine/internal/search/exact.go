@@ -340,7 +340,7 @@ func (r *Run) Places(ctx context.Context, s string) (lines Places, err error) {
 	for i, x := range r.places {
 		next[i] = one{x.next(s, 0), len(x)}
 	}
-	line, counted := 1, 0
+	line := chunk.Lines{Text: s}
 	for {
 		first := -1
 		for i, p := range next {
@@ -355,15 +355,13 @@ func (r *Run) Places(ctx context.Context, s string) (lines Places, err error) {
 			return nil, ctx.Err()
 		}
 		at, n := next[first].at, next[first].n
-		line += strings.Count(s[counted:at], "\n")
-		counted = at
 		end := len(s)
 		if i := strings.IndexByte(s[at:], '\n'); i >= 0 {
 			end = at + i
 		}
 		lines = append(lines, make(Places, 1)...)
 		p := &lines[len(lines)-1]
-		p.Line, p.Text = line, lineAround(s, at, n, end)
+		p.Line, p.Text = line.At(at), lineAround(s, at, n, end)
 		for i, x := range r.places { // further ones of the line are of this place
 			for next[i].at >= 0 && next[i].at < end {
 				next[i].at = x.next(s, min(len(s), next[i].at+max(1, len(x))))
