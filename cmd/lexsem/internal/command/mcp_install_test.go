@@ -75,6 +75,7 @@ func TestEdit(t *testing.T) {
 // "mcpServers" of command and args, for VS Code "servers" with a type besides, for opencode "mcp" with the command as one list,
 // for Codex a table below "mcp_servers".
 func TestClientFiles(t *testing.T) {
+	t.Setenv("PATH", t.TempDir()) // where no lexsem is, such as that of the scripts
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
